@@ -1,16 +1,23 @@
 // Durations, numbers and choices on the command line, written the same in every command.
 
 import { InvalidArgumentError, Option } from 'commander'
+import { utcDayMs } from '../common/calendar.ts'
 import { messageOf } from '../common/errors.ts'
 import { parseDuration } from '../config/units.ts'
 
+// Longer ones lead beyond the last instant of a date.
+const mostDays = 36_500
+
 /** `90s`, `1.5h` or `2h20m` in ms. */
 export const durationIn = (given: string): number => {
+  let ms: number
   try {
-    return parseDuration(given)
+    ms = parseDuration(given)
   } catch (error) {
     throw new InvalidArgumentError(`${messageOf(error)}.`)
   }
+  if (ms > mostDays * utcDayMs) throw new InvalidArgumentError(`Allowed: up to ${mostDays}d.`)
+  return ms
 }
 
 /** A number between two bounds, a whole one or with decimals. @param allowed where its bounds need other words */

@@ -97,6 +97,7 @@ export const createFollowingClock = (
   }
   return {
     ...(clock.timers && { timers: clock.timers }),
+    ...(clock.elapsed && { elapsed: clock.elapsed }),
     now: () => Math.round(source() + sourceMs + offsetMs),
     offsetMs: () => Math.round(offsetMs - stepMs()),
     isMeasured: () => isMeasured && stepMs() === 0,

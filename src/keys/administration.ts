@@ -1,6 +1,7 @@
 // Administers keys and subscribers, and notifies the running gateways of each change. Unknown names are InputErrors.
 
 import { isoOf } from '../common/calendar.ts'
+import { clockToleranceMs } from '../common/clock.ts'
 import { InputError, NotFoundError } from '../common/errors.ts'
 import { quoted } from '../common/outside-text.ts'
 import type { KeyChange, KeyRecord, Subscriber } from '../stores/store.ts'
@@ -110,7 +111,9 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       const until = Math.min(clock.now() + overlapMs, record.expiresAt ?? Number.POSITIVE_INFINITY)
       const rotated = { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
       await show(rotated)
-      if (!(await store.replaceHash(id, hashOf(key), until))) throw noKey(id)
+      // Without an overlap it ends at once on each gateway, also on one whose clock is behind.
+      const validUntil = overlapMs === 0 ? until - clockToleranceMs : until
+      if (!(await store.replaceHash(id, hashOf(key), validUntil))) throw noKey(id)
       await announceChange(store, id, clock.now())
       return rotated
     },

@@ -16,7 +16,7 @@ import { type GivenTerms, termsIn } from './key-terms.ts'
 import { subscribersOf } from './keys-with-subscribers.ts'
 import { type ListedKey, listedKey } from './listed-key.ts'
 import { foldName, nameForm } from './name-forms.ts'
-import { prefixOf } from './test-keys.ts'
+import { checkKind, prefixOf } from './test-keys.ts'
 
 export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }
 
@@ -77,7 +77,8 @@ export const createKeyCreation = (parts: AdministrationParts) => {
       return issued as IssuedKey
     },
     /** The faults of requests; with any fault none of them may be created. Reads the store and changes nothing. */
-    faultsOf: (requests: readonly KeyRequest[]): Promise<RequestFault[]> => faultsOf(parts, plans, requests),
+    faultsOf: (requests: readonly KeyRequest[], isApplied = false): Promise<RequestFault[]> =>
+      faultsOf(parts, plans, requests, isApplied),
     /**
      * Creates keys without faults by `faultsOf`, a few at a time; yields those that are in the store. An external id that has a
      * key keeps it, so that an interrupted run can be repeated as a whole.
@@ -204,6 +205,7 @@ const faultsOf = async (
   { store }: AdministrationParts,
   { orderOf, refuseRevoked }: ReturnType<typeof createPlans>,
   requests: readonly KeyRequest[],
+  isApplied: boolean,
 ): Promise<RequestFault[]> => {
   const faults: RequestFault[] = []
   const seen = new Set<string>()
@@ -218,8 +220,11 @@ const faultsOf = async (
       throw new InputError(
         `external id ${quoted(externalId ?? '', longestName)} belongs to ${there.id}, a key of another subscriber`,
       )
-    if (there) termsIn(request, there)
-    if (there) return
+    if (there) {
+      termsIn(request, there)
+      if (isApplied) checkKind(there, request.tier)
+      return
+    }
     orderOf(request)
     refuseRevoked(subscriber)
   }

@@ -154,16 +154,22 @@ export class Reconciliation {
     try {
       if (!status.isReported) await this.#reconcile()
       else if (status.state === 'counting') await this.#readOthers()
-      else if (!isStillToCome(this.#parts.clock, this.#reconciledAt, reconcileForMs)) this.#resume()
+      else if (!isStillToCome(this.#steadyClock(), this.#reconciledAt, reconcileForMs)) this.#resume()
     } catch (error) {
       this.goAway(error)
     }
   }
 
+  // The clock of the store that came back may be another one.
+  #steadyClock(): { now(): number } {
+    const { now, elapsed = now } = this.#parts.clock
+    return { now: elapsed }
+  }
+
   /** Reports all counts; then others have two seconds to report theirs. */
   async #reconcile(): Promise<void> {
     const status = this.#status
-    const { whenStoreIsDown, clock } = this.#parts
+    const { whenStoreIsDown } = this.#parts
     const before = status.losses
     await this.#reportAll()
     if (status.losses !== before) return
@@ -179,7 +185,7 @@ export class Reconciliation {
     await this.#reportUnconfirmed()
     if (status.losses !== before) return
     status.isReported = true
-    this.#reconciledAt = clock.now() + reconcileForMs
+    this.#reconciledAt = this.#steadyClock().now() + reconcileForMs
   }
 
   /** Reports all counts, and notes whether the store had lost any. */

@@ -124,6 +124,10 @@ t.test('a second run says which tiers and limits it did not change, and --apply 
   file('keys.csv', `${head}\nPadma,gold,p-1,,\n`)
   const refused = await create('--from', given, '--apply')
   t.match(refused, { code: 1, stderr: /line 2: tier must be one of free, .*, got "gold"/ })
+  file('keys.csv', `${head}\nPadma,free,p-2,7,\nPadma,test_key,p-1,,\nPadma,free,p-4,,\n`)
+  const ofTests = await create('--from', given, '--apply')
+  t.match(ofTests, { code: 1, stderr: /line 3: tier can't become "test_key".*nothing was created/ })
+  t.hasStrict(await inOrder(), [{ limit: 1000 }, { limit: 60 }, { limit: 70 }], 'nor changed')
 })
 
 t.test('restrictions and rates come from options and from a file, and are lifted again', async t => {

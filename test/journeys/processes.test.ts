@@ -2,7 +2,7 @@
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -34,6 +34,8 @@ const start = async (
     ABOHAWA_LOG__LEVEL: 'info',
     ...more,
   })
+  // The file decides.
+  if (more.ABOHAWA_CONFIG_FILE !== undefined) delete env.ABOHAWA_LOG__LEVEL
   const key = await createKey(env)
   return { running: await startProcesses(t, 2, env), key, env }
 }
@@ -240,6 +242,26 @@ t.test('a stop leaves one that is being replaced to its end', async t => {
   running.child.kill('SIGTERM')
   t.equal(await running.exited, 0)
   t.equal(linesOf('stopped').length, 1)
+})
+
+t.test('the process above the others follows the level of the log', async t => {
+  const file = join(t.testdir(), 'gateway.yaml')
+  writeFileSync(file, '')
+  const { running } = await start(t, { ABOHAWA_CONFIG_FILE: file })
+  const { pid } = running.child
+  const children = () => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  const before = children()
+  writeFileSync(file, 'log: { level: error }\n')
+  running.child.kill('SIGALRM')
+  // Those write no line any more.
+  await until(
+    'both are new',
+    () => children().length === 2 && !children().some(each => before.includes(each)),
+  )
+  running.child.kill('SIGTERM')
+  t.equal(await running.exited, 0)
+  const messages = running.logged().flatMap(line => (line.process === undefined ? line.msg : []))
+  t.strictSame(messages.at(-1), 'restarting processes one by one')
 })
 
 t.test('a restart ends none for a broken file, and goes no further than one that can’t start', async t => {

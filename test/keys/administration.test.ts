@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { utcDayMs } from '../../src/common/calendar.ts'
 import { createAdministration, type KeyRequest } from '../../src/keys/administration.ts'
-import { createKey, testKeyPrefix } from '../../src/keys/key-form.ts'
+import { createKey, hashOf, testKeyPrefix } from '../../src/keys/key-form.ts'
 import { cellsLoaded } from '../../src/keys/usage-detail.ts'
 import { type Store, StoreError } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
@@ -380,6 +380,15 @@ t.test('a key has expired at its instant, and a former one has ended at its', as
     const { status: shown, formerKeyUntil } = await administration.showKey(id)
     t.strictSame([shown, formerKeyUntil !== null], [status, isFormerValid])
   }
+})
+
+t.test('a key that is replaced at once is so on a gateway whose clock is behind', async t => {
+  const { administration, store, clock } = setUp(t)
+  const { id, key } = await administration.createKey('A', 'free')
+  const { formerKeyUntil } = await administration.rotateKey(id, 0)
+  t.equal(Date.parse(formerKeyUntil), clock.now())
+  const { validUntil } = (await store.findByHash(hashOf(key))) ?? {}
+  t.ok(Number(validUntil) <= clock.now() - 300_000)
 })
 
 t.test('a key that is replaced does not work beyond its expiry', async t => {

@@ -471,6 +471,23 @@ t.test('a clock that is set back while counts are reconciled does not prolong it
   t.equal(scene.state(), 'counting')
 })
 
+t.test('a store that comes back with another clock gives others their two seconds all the same', async t => {
+  const scene = setUp(1, limits)
+  let elapsed = 0
+  Object.assign(scene.clock, { elapsed: () => elapsed })
+  await scene.ask(0, 'large', 1)
+  await scene.store.down('lost')
+  await scene.ask(0, 'large', 1)
+  scene.store.up()
+  await scene.pass(500)
+  t.equal(scene.state(), 'reconciling')
+  await scene.pass(10_000)
+  t.equal(scene.state(), 'reconciling')
+  elapsed += reconcileForMs
+  await scene.pass(500)
+  t.equal(scene.state(), 'counting')
+})
+
 t.test('a day that begins during an outage has its local allowance too', async t => {
   const scene = setUp(2, limits)
   await scene.ask(0, 'large', 1)

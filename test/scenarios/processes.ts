@@ -34,7 +34,7 @@ export const startProcesses = async (
 ): Promise<RunningProcesses> => {
   const port = await freePort()
   const running = await startCommand(scope, ['serve', '--processes', String(processes)], ['api', 'ops'], {
-    ...{ ABOHAWA_LOG__LEVEL: 'info', ABOHAWA_OPS__PORT: '0', ...env },
+    ...{ ABOHAWA_OPS__PORT: '0', ...env },
     ABOHAWA_SERVER__PORT: String(port),
   })
   const logged = () =>

@@ -167,9 +167,9 @@ Keep the key now: it can't be shown again.`
 const refuseFaults = async (
   administration: Administration,
   requests: readonly ReadRequest[],
-  file?: string,
+  { from: file, apply }: Pick<Options, 'from' | 'apply'> = {},
 ): Promise<void> => {
-  const faults = await administration.faultsOf(requests)
+  const faults = await administration.faultsOf(requests, apply)
   const [first] = faults
   if (!first) return
   if (file === undefined) throw new InputError(first.message)
@@ -192,11 +192,12 @@ const createMany = async (
   terminal: Terminal,
   administration: Administration,
   requests: readonly ReadRequest[],
-  { from, out, csv, externalId, apply = false }: Options,
+  options: Options,
 ): Promise<void> => {
+  const { from, out, csv, externalId, apply = false } = options
   if (apply) refuseTiers(terminal, requests, from ?? '')
   // Keys of --count are all alike.
-  await refuseFaults(administration, from === undefined ? requests.slice(0, 1) : requests, from)
+  await refuseFaults(administration, from === undefined ? requests.slice(0, 1) : requests, options)
   const form: CreatedForm = terminal.json ? createdJson : csv ? createdCsv : createdText
   await using output = await openOutput(terminal, out)
   let isStopped = false
@@ -233,7 +234,8 @@ const createMany = async (
     const isAlike = from === undefined && externalId === undefined
     const again = isAlike ? `--count ${requests.length - done()}` : 'the same command with another --out'
     const sentence = `${messageOf(cause)}; ${totalsText(totals)} of ${all}: ${again} creates the rest`
-    throw new InputError(`${sentence}${unsure.text()}`, { cause })
+    const changed = differences.text()
+    throw new InputError(`${sentence}${unsure.text()}${changed && `.${changed}`}`, { cause })
   }
   terminal.progress('')
   await output.end(form.tail, true)
