@@ -193,7 +193,7 @@ const changeKey: Event = state => {
   const change = random.pick<Step>([
     { do: 'revoke', key },
     { do: 'tier', key, tier },
-    { do: 'rotate', key, overlapMs: random.between(0, 600) * second },
+    { do: 'rotate', key, overlapMs: Math.max(0, random.between(-200, 600)) * second },
   ])
   if (random.chance(0.3)) return [change]
   // Known to all gateways before it changes, and requested when they must know of the change.

@@ -107,7 +107,20 @@ const changed =
     ]
   }
 
-const revoked = changed((_, key) => [{ do: 'revoke', key }])
+/** Also with clocks that differ: a secret that is replaced without an overlap, and then its key. */
+const revoked: Event = state => {
+  const { key, steps } = issued(state, 'business')
+  return [
+    ...steps,
+    loadOf(state, key, 16),
+    { do: 'rotate', key, overlapMs: 0 },
+    pass(state, 4, 12),
+    loadOf(state, key, 24),
+    { do: 'revoke', key },
+    pass(state, 4, 12),
+    loadOf(state, key, 16),
+  ]
+}
 const moved = changed(({ random }, key) => [
   { do: 'tier', key, tier: random.pick(['free', 'business']) },
   { do: 'configure', settings: { 'quota.tiers.business': String(random.between(200, 390)) } },
@@ -184,7 +197,7 @@ export const openings: readonly Opening[] = [
     settings: { 'quota.whenStoreIsDown': 'share' },
     begin: state => [...spendAlone(state), pass(state, 1, 9), load(state), ...heal(state)],
   },
-  { begin: revoked },
+  { isSkewed: true, begin: revoked },
   { isPunctual: true, begin: expired },
   { isPunctual: true, begin: rotated },
   {

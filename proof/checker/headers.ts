@@ -101,8 +101,9 @@ const rules: Readonly<Record<string, Rule>> = {
   'ratelimit-policy': seen => {
     const { facts, answer, isDecided } = seen
     if (isDecided === false) return undefined
-    // A key that is refused at an endpoint may have units that nobody knows then.
-    const isUnknown = answer.status === 403 && facts.isUnsettled(answer.gateway, answer.sent, answer)
+    // A key that is refused at an endpoint, or asks about itself, may have units that nobody knows then.
+    const isOfKey = answer.status === 403 || answer.path === '/key'
+    const isUnknown = isOfKey && facts.isUnsettled(answer.gateway, answer.sent, answer)
     const day = `"daily";q=${headerOf(answer, 'limit')};w=86400`
     const policies = ratesOf(seen).map(rate => (rate === undefined ? day : `${day}, "second";q=${rate};w=1`))
     return oneOf(...policies, ...(isDecided === undefined || isUnknown ? [undefined] : []))

@@ -164,7 +164,9 @@ export const createFleet = async ({ lane, schedule, clock, recorder }: Parts): P
       }
       const { key, formerKeyUntil } = await administration.rotateKey(id, step.overlapMs)
       keys.set(step.key, { id, key, former })
-      return { what: 'rotated', until: Date.parse(formerKeyUntil) }
+      // Without an overlap no clock matters.
+      const isAtOnce = step.overlapMs === 0
+      return { what: 'rotated', until: isAtOnce ? 0 : Date.parse(formerKeyUntil) }
     })
   }
 

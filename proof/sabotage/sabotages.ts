@@ -112,6 +112,9 @@ an expired key is accepted [10] src/keys/authentication.ts
   + if ((found.key.expiresAt ?? 0) < 0)
 a replaced secret stays valid [10] src/keys/authentication.ts
   - if (hasPassed(found.validUntil)) return { refusal: 'replaced', keyId }
+a secret that is replaced at once works on where a clock is behind [10] src/keys/administration.ts
+  - overlapMs === 0 ? until - clockToleranceMs : until
+  + until
 a secret that is being replaced ends at once [11] src/keys/authentication.ts
   - if (hasPassed(found.validUntil))
   + if (found.validUntil !== null)
