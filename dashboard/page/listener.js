@@ -35,6 +35,8 @@ export const token = {
 const send = async (path, init = {}) => {
   const value = token.get()
   const headers = new Headers(init.headers)
+  // A header holds no other characters, and so no token does.
+  if (value !== null && !/^[\x21-\x7e]+$/.test(value)) throw new TokenNeeded('the token is wrong')
   if (value !== null) headers.set('authorization', `Bearer ${value}`)
   // Relative to the page, which a proxy may serve under a path.
   const response = await fetch(`.${path}`, { ...init, headers })

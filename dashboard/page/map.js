@@ -103,7 +103,6 @@ export const createMap = (host, { describe, ageOf, onOpen, onChoose }) => {
 
   /** @param {readonly Cell[]} cells */
   const layOut = cells => {
-    marks.clear()
     const latitudes = cells.map(({ latitude }) => latitude)
     const longitudes = cells.map(({ longitude }) => longitude)
     const half = cellDegrees / 2
@@ -139,7 +138,6 @@ export const createMap = (host, { describe, ageOf, onOpen, onChoose }) => {
       return box
     })
     boxes.replaceChildren(...made)
-    dots.replaceChildren()
   }
 
   /** @param {Mark} mark */
@@ -259,7 +257,13 @@ export const createMap = (host, { describe, ageOf, onOpen, onChoose }) => {
         cells.cells.length === marks.size &&
         cells.cells.every(({ id }) => marks.has(id))
       cellDegrees = cells.cellDegrees
-      if (!isSame && cells.cells.length > 0) layOut(cells.cells)
+      if (!isSame) {
+        marks.clear()
+        boxes.replaceChildren()
+        dots.replaceChildren()
+        if (cells.cells.length > 0) layOut(cells.cells)
+        if (chosen) choose(marks.get(chosen.cell.id))
+      }
       for (const cell of cells.cells) {
         const mark = marks.get(cell.id)
         if (mark) mark.cell = cell

@@ -14,6 +14,8 @@ const closed = { found: /** @type {Found[]} */ ([]), active: -1, note: '' }
 export class PlaceSearch extends Component {
   state = closed
   typed = ''
+  /** The text to which the list belongs. */
+  listed = ''
   asked = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   waiting
@@ -38,9 +40,11 @@ export class PlaceSearch extends Component {
     }
     this.asked += 1
     const mine = this.asked
+    const text = this.typed
     try {
-      const { places } = await read(`/search?q=${encodeURIComponent(this.typed)}&limit=${limit}`)
+      const { places } = await read(`/search?q=${encodeURIComponent(text)}&limit=${limit}`)
       if (mine !== this.asked) return
+      this.listed = text
       const isOpen = places.length > 0
       this.setState({
         found: places,
@@ -57,6 +61,8 @@ export class PlaceSearch extends Component {
   /** @param {{ currentTarget: HTMLInputElement }} event */
   onInput = ({ currentTarget }) => {
     this.typed = currentTarget.value.trim()
+    // An answer to the text before may still come.
+    this.asked += 1
     clearTimeout(this.waiting)
     this.waiting = setTimeout(this.search, pauseMs)
   }
@@ -73,7 +79,8 @@ export class PlaceSearch extends Component {
       this.setState({ active: (active + step + found.length) % found.length })
     } else if (event.key === 'Enter') {
       event.preventDefault()
-      this.choose(found[active])
+      if (this.listed === this.typed) this.choose(found[active])
+      else void this.search()
     }
   }
 

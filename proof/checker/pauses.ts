@@ -12,7 +12,9 @@ const limits = new Set(['provider_limited', 'key_share_used_up'])
 /** What bounds the wait after a failure: of the circuit, of a point that the provider refused, and of any other cell. */
 const boundOf = (code: string): string => {
   if (code === 'provider_circuit_open') return 'PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST'
-  return code === 'provider_refused' ? 'PROVIDER__REFUSED_FOR' : 'CACHE__RETRY_AFTER_AT_MOST'
+  return code === 'provider_refused' || code === 'provider_too_much'
+    ? 'PROVIDER__REFUSED_FOR'
+    : 'CACHE__RETRY_AFTER_AT_MOST'
 }
 
 export const isPause = (facts: Facts, { method, body, sent }: Answer, value: string): boolean => {

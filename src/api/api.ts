@@ -182,12 +182,12 @@ const routeEndpoints = (
   const { grid, catalogue } = parts
   const findPlace = createPlaces(catalogue, ({ latitude, longitude }) => grid.cellOf(latitude, longitude))
   const ofWeather = { ...parts, docUrl, findPlace }
-  const { rendered, held: heldLocations } = createRenderedLocations(keepBytes)
-  const endpointsWith = (timelines: WeatherEndpointParts['timelines'], locations = rendered) => ({
+  const { rendered, held: heldLists } = createRenderedLocations(keepBytes)
+  const endpointsWith = (timelines: WeatherEndpointParts['timelines'], lists = rendered) => ({
     ...weatherEndpointsOf({ ...ofWeather, timelines }),
-    ...locationEndpointsOf(catalogue, locations),
+    ...locationEndpointsOf(catalogue, rendered, lists),
   })
-  const heldWith = (inMemory: ApiParts['inMemory']) => endpointsWith(heldOnly(inMemory), heldLocations)
+  const heldWith = (inMemory: ApiParts['inMemory']) => endpointsWith(heldOnly(inMemory), heldLists)
   const fixed = createFixedWeather(parts)
   const [answers, held] = [endpointsWith(parts.timelines), heldWith(parts.inMemory)]
   const [ofTests, heldOfTests] = [endpointsWith(fixed), heldWith(fixed.inMemory)]

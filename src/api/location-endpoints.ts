@@ -24,10 +24,11 @@ const parentParameters: Readonly<Partial<Record<LocationType, keyof Query<ListPa
   union: 'upazila_id',
 }
 
-/** @param rendered keeps what it renders, or has only what is kept */
+/** @param lists renders lists, which takes a search, or has only what is kept */
 export const locationEndpointsOf = (
   served: CurrentCatalogue,
   rendered: RenderedLocations,
+  lists = rendered,
 ): Readonly<Record<Exclude<EndpointName, WeatherEndpoint>, Endpoint>> => ({
   locations: ({ query: given }) => {
     const query = queryOf(given, wanted)
@@ -45,7 +46,7 @@ export const locationEndpointsOf = (
       ...(parent && parentId !== undefined ? { [parent]: parentId } : {}),
       ...(q === '' ? {} : { q }),
     }
-    return rendered(JSON.stringify([understood, limit, offset]), catalogue, () => {
+    return lists(JSON.stringify([understood, limit, offset]), catalogue, () => {
       const page = catalogue.list({ type, parentId, q, limit, offset })
       return { body: listOf(page, type, catalogue), link: linksOf(understood, page, limit, offset) }
     })

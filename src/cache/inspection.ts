@@ -2,6 +2,7 @@
 // succeeds. Nothing here counts as a request. Expiry reads memory only: an entry that only the shared tier holds counts as usable.
 
 import { codeOf } from '../common/errors.ts'
+import { cellCodes } from '../provider/errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { CacheParts } from './cache-parts.ts'
@@ -18,8 +19,7 @@ export const createInspection = (
   cached: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
   /** As `firstExpiry`. A cell that the provider refuses does not count, because it has errors anyway. */
   firstExpiryAt: (whose?: 'any' | 'cached'): Promise<number | undefined> => {
-    const isUncached = (id: string) =>
-      uncached.has(id) && codeOf(failures.last(id)?.error) !== 'provider_refused'
+    const isUncached = (id: string) => uncached.has(id) && !cellCodes.has(codeOf(failures.last(id)?.error))
     return firstExpiry({ memory, isUncached, policy }, fleetDemand.each, clock.now(), whose)
   },
   /** The age at which the weather of cells in demand expires. The settings and the timelines differ after a change of the settings. */

@@ -14,7 +14,7 @@ import {
   type OpenUpstream,
   openAccounts,
 } from '../provider/accounts.ts'
-import { ShareUsedUpError } from '../provider/errors.ts'
+import { cellCodes, ShareUsedUpError } from '../provider/errors.ts'
 import type { Next } from '../provider/failover.ts'
 import type { Store } from '../stores/store.ts'
 import { type Cell, createGrid } from '../weather/cell.ts'
@@ -222,7 +222,7 @@ const failuresOf = (
   createFailures(
     {
       ...cache,
-      longestAfter: error => (codeOf(error) === 'provider_refused' ? provider.refusedForMs : undefined),
+      longestAfter: error => (cellCodes.has(codeOf(error)) ? provider.refusedForMs : undefined),
       // Also for loads of other instances, whose errors have the same code.
       isLifted: ({ error, failedAt }) => codeOf(error) === 'provider_limited' && isLifted(failedAt),
     },

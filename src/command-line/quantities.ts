@@ -5,7 +5,7 @@ import { utcDayMs } from '../common/calendar.ts'
 import { messageOf } from '../common/errors.ts'
 import { parseDuration } from '../config/units.ts'
 
-// Longer ones lead beyond the last instant of a date.
+// A century: much longer ones lead beyond the last instant of a date.
 const mostDays = 36_500
 
 /** `90s`, `1.5h` or `2h20m` in ms. */

@@ -51,7 +51,7 @@ type Running = {
   readonly reported: Set<string>
   /** Ms since the epoch, by the clock as it is now. */
   since: () => number
-  failedAt: number
+  failedAt: () => number
   reportedAt: number
   readonly whole: Counts
   minute: Counts
@@ -96,7 +96,13 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
     state: (): OutageState | undefined => {
       if (!running) return undefined
       const { cause, since, failedAt, whole } = running
-      return { ...cause, since: since(), failedAt, failures: whole.failures, ...noticedSince(whole.before) }
+      return {
+        ...cause,
+        since: since(),
+        failedAt: failedAt(),
+        failures: whole.failures,
+        ...noticedSince(whole.before),
+      }
     },
     /** Nothing while it is on. @param since the first failure, ms since the epoch */
     begin: ({ code, reason }: Cause, since = clock.now()): void => {
@@ -108,7 +114,7 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
         cause,
         reported: new Set([kindOf(cause)]),
         since: () => begun() - (now - since),
-        failedAt: now,
+        failedAt: begun,
         reportedAt: now,
         whole: noCounts(),
         minute: noCounts(),
@@ -128,7 +134,7 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
     failed: (code: string, cell?: FailingCell): void => {
       if (!running) return
       tick()
-      running.failedAt = clock.now()
+      running.failedAt = presentInstant(clock)
       count(running.whole, code)
       count(running.minute, code)
       if (!cell) return
@@ -140,7 +146,7 @@ export const createOutage = ({ clock, noticed, kindOf, write, changed }: OutageO
     },
     /** A consumer meets it now. */
     met: (): void => {
-      if (running) running.failedAt = clock.now()
+      if (running) running.failedAt = presentInstant(clock)
     },
     /** @param fields more of the last line */
     end: (fields: Fields = {}): void => {

@@ -154,6 +154,12 @@ t.test('axe-core finds nothing, in either theme and size', { skip }, async t => 
       await look('with the table and the list of places')
       // What was looked at is not looked at again; the list of places stays.
       await page.evaluate("document.querySelector('#table').open = false")
+      await page.locator('#search').fill('sylhet')
+      await page.locator('#search').press('Enter')
+      await untilSeen('those of the new text are found', async () =>
+        /Sylhet/.test(await found.first().innerText()),
+      )
+      t.notOk(await page.locator('#cell').isVisible(), 'nothing of the former text is opened')
       await page.locator('#search').press('Enter')
       await untilSeen('the cell is read', () => page.locator('#cell .badge').first().isVisible())
       await look('with a cell')

@@ -12,7 +12,7 @@ import { openEmbeddedStore } from '../../src/stores/sqlite/embedded-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { costsOneKey } from './damaged-key.ts'
-import { usedIn } from './spending.ts'
+import { spendingStep, spendingWindow, usedIn } from './spending.ts'
 import { aDetail, anEntry, batchOf, heartbeatOf, instanceOn } from './usage-instance.ts'
 
 const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
@@ -56,6 +56,20 @@ t.test('a count that is none affects its own key alone, and begins again at the 
   const grants = await instanceOn(next, 'three')({ keyId: 'bad', limit: 100 })
   t.strictSame(grants, [{ granted: 1, used: 1, before: 0 }])
   await next.close()
+})
+
+t.test('what is no figure of a budget is none', async t => {
+  const { store, beside } = setUp(t)
+  const window = { name: 'day:1', limit: 40_000, keepUntil: now + 60_000 }
+  const step = spendingStep({ provider: 'acc1', wanted: 3_000, windows: [spendingWindow(window)], now })
+  await store.spend(step)
+  for (const text of noCounts) {
+    await store.reopen('acc1', now)
+    beside.exec(`UPDATE closure SET until = ${text}, at = ${text}, reopened = ${text}`)
+    beside.exec(`UPDATE spent SET charged = ${text}, refunded = ${text}`)
+    t.match(await store.spend(step), { granted: 3_000, closure: null, reopenedAt: 0 }, text)
+    t.match(await store.reopen('acc1', now), { closure: null }, text)
+  }
 })
 
 t.test('a count of responses that is none begins with what is added, others are as they were', async t => {

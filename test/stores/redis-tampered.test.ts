@@ -279,6 +279,20 @@ const spend = spendingStep({
   windows: [spendingWindow({ name: 'day:1', limit: 40_000, keepUntil: now + 60_000 })],
 })
 const charge = (store: Store) => store.spend(spend)
+
+t.test('what is no figure of a budget is none, and costs no other one', async t => {
+  const { store, prefix, raw } = await open(t)
+  const claiming = { ...spend, wanted: 0, claims: [{ consumer: 'key_1', wanted: 3_000 }] }
+  for (const text of noCounts) {
+    await raw.hset(`${prefix}spending:{acc1}:closure`, { until: text, at: text, reason: '', reopened: text })
+    await raw.hset(`${prefix}spending:{acc1}:day:1`, { charged: text, refunded: text, ':key_1': text })
+    t.match(await store.spend(claiming), { granted: 3_000, closure: null, reopenedAt: 0 }, text.slice(0, 20))
+    await raw.hset(`${prefix}spending:{acc1}:closure`, { until: text, reopened: text })
+    t.match(await store.reopen('acc1', now), { closure: null }, text.slice(0, 20))
+    await raw.del(`${prefix}spending:{acc1}:closure`)
+  }
+})
+
 const beat = (store: Store) => store.heartbeat(heartbeatOf('one', { requested: ['a'] }))
 const shared: [name: string, ownType: string, act: (store: Store) => Promise<unknown>][] = [
   ['spending:{acc1}:day:1', 'a hash', charge],

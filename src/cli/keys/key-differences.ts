@@ -32,9 +32,14 @@ export const createKeyDifferences = (
       const [termsBefore, termsAfter] = [termsText(created), termsText(terms)]
       if (termsBefore !== termsAfter) parts.push(`terms ${termsBefore}, in the file ${termsAfter}`)
       if (parts.length === 0) return created
-      count += 1
-      if (listed.length < maxListed) listed.push(`${id} (${parts.join('; ')})`)
-      if (!isApplied) return created
+      const list = (): void => {
+        count += 1
+        if (listed.length < maxListed) listed.push(`${id} (${parts.join('; ')})`)
+      }
+      if (!isApplied) {
+        list()
+        return created
+      }
       const moved =
         tier === created.tier && termsBefore === termsAfter
           ? created
@@ -42,6 +47,7 @@ export const createKeyDifferences = (
       // A new tier may have another limit than the file.
       const isLimitLeft = limit !== undefined && limit !== moved.limit
       const { limit: now } = isLimitLeft ? await administration.setKey(id, { limit }) : moved
+      list()
       return { ...terms, tier, limit: now }
     },
     text: (): string => {

@@ -113,7 +113,7 @@ const whyText = (why: KeyWhy, calendar: Calendar): string => {
     ['state then', stateText(why, calendar)],
     ...keyThen.replacedAt.map((at): [string, string] => [
       '',
-      `the previous key of this id is refused since ${time(at)}`,
+      `the previous key of this id is refused since ${time(at)}, or since five minutes later if it had no overlap`,
     ]),
     ['tier now', `${key.tier}${key.ownLimit ? ' with a custom limit' : ''}, ${limit}`],
     ['restrictions now', key.restrictions || key.rates ? termsText(key) : undefined],

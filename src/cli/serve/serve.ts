@@ -9,9 +9,10 @@ import type { Clock } from '../../common/clock.ts'
 import { messageOf } from '../../common/errors.ts'
 import { listenFault, unusablePlace } from '../../common/listening.ts'
 import { version } from '../../common/version.ts'
-import { filesOf, type LoadedConfig, readConfig } from '../../config/load.ts'
+import { type ConfigSources, filesOf, type LoadedConfig, readConfig } from '../../config/load.ts'
 import { checkShared, forProcess } from '../../config/processes.ts'
 import type { Config } from '../../config/schema.ts'
+import { watchFiles } from '../../config/watch.ts'
 import type { Gateway } from '../../gateway.ts'
 import type { Log, OpenLog } from '../../telemetry/log.ts'
 import type { Serving } from './supervisor.ts'
@@ -59,6 +60,7 @@ export const addServeCommand: AddTopCommand = (program, add, summary) =>
       try {
         if (check) {
           const { supervise } = await import('./supervisor.ts')
+          followLevel(opened.log, config, terminal.sources)
           return await supervise(processes, {
             args: process.argv.slice(2),
             log: opened.log,
@@ -138,6 +140,22 @@ const createRemovedWarning = (log: Log) => {
     }
     return loaded
   }
+}
+
+/** Has the lines of the supervisor follow the level of the log, as those of its processes do. */
+const followLevel = (log: Log, { config }: Config, sources: ConfigSources): void => {
+  const watch = watchFiles({
+    files: () => filesOf(sources),
+    pollMs: config.pollEveryMs,
+    onChange: async () => {
+      try {
+        log.level = readConfig(sources).config.log.level
+      } catch {
+        // The processes say what is wrong with a file.
+      }
+    },
+  })
+  onSignal('SIGHUP', () => void watch.readNow())
 }
 
 const reopenLog = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {

@@ -180,17 +180,11 @@ export const supervise = async (
       gateway.kill('SIGKILL')
     }
   }
-  /** What the file has now; its level applies to these lines too. */
-  const followed = async (): Promise<Config> => {
-    const next = await check()
-    log.level = next.log.level
-    return next
-  }
   const replaceAll = async (): Promise<void> => {
     log.info('restarting processes one by one')
     try {
       // The running processes may have longer timeouts.
-      endMs = Math.max(endMs, endsWithinMs(await followed()))
+      endMs = Math.max(endMs, endsWithinMs(await check()))
       await replaceInOrder(children, readyWithinMs, async (number, old) => {
         await endInOrder(old, endMs, () => killed(number))
         // So that `keep` has started the next one.
@@ -208,8 +202,6 @@ export const supervise = async (
   for (const signal of ['SIGHUP', 'SIGUSR2'] as const)
     onSignal(signal, () => {
       if (signal === 'SIGUSR2') reopenLog()
-      // The processes say what is wrong with the file.
-      else void followed().catch(() => {})
       // Before it serves, a signal would end it.
       for (const { gateway, ready } of children.values())
         void ready.then(isReady => isReady && gateway.kill(signal))

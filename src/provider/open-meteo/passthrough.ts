@@ -76,5 +76,7 @@ const requestWeight = (given: ReadonlyMap<string, string>, members: number): num
     days: Math.max(daysOf('forecast', usualForecastDays) + daysOf('past', 0), ...dateRanges.map(daysBetween)),
     models: Math.max(1, itemsOf('models').length, itemsOf('domains').length) * members,
   })
-  return point * Math.max(1, ...pointLists.map(name => itemsOf(name).length))
+  // One point with several ranges of dates counts for each of them.
+  const perPoint = [...pointLists, ...parameters.dates]
+  return point * Math.max(1, ...perPoint.map(name => itemsOf(name).length))
 }

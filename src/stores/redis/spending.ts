@@ -7,15 +7,15 @@ import { safeText } from '../../common/outside-text.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, wholeFrom } from '../records.ts'
 import type { Closure, SpendingStore } from '../spending-store.ts'
 import type { RedisParts } from './connection.ts'
-import { namesLua, scriptOn } from './server.ts'
+import { recordsLua, scriptOn } from './server.ts'
 
 // ARGV 1 to 3: now, the longest closure, the tolerated difference of clocks. Reads the closure that is in force and the
 // last reopening from KEYS[1].
-const closureLua = `${namesLua}
+const closureLua = `${recordsLua}
 local now, longest, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local found = call('HMGET', KEYS[1], 'until', 'at', 'reason', 'reopened')
-local till, at, reason = tonumber(found[1] or 0), tonumber(found[2] or 0), found[3] or ''
-local reopened = tonumber(found[4] or 0)
+local till, at, reason = whole(found[1]) or 0, whole(found[2]) or 0, found[3] or ''
+local reopened = whole(found[4]) or 0
 -- An impossible reopening.
 if reopened > now + longest then reopened = 0 end
 -- Over, or of a clock that was wrong.
@@ -49,7 +49,7 @@ for i = 2, #KEYS do
   local first = 10 + (i - 2) * ${valuesPerWindow}
   local function value(n) return tonumber(ARGV[first + n]) end
   local counts = call('HMGET', KEYS[i], 'charged', 'refunded')
-  local charged, refunded = tonumber(counts[1] or 0), tonumber(counts[2] or 0)
+  local charged, refunded = whole(counts[1]) or 0, whole(counts[2]) or 0
   local window = {
     key = KEYS[i], limit = value(1), keep = ARGV[first + 2], charged = math.max(charged, value(3)) + value(5),
     refunded = math.max(refunded, value(4)) + value(6), solo = value(7), share = value(8), paced = value(9), by = {},
@@ -65,7 +65,7 @@ for c = 1, claims do
 end
 for i = afterWindows + 2 * claims + 1, #ARGV, 3 do
   local window, name = windows[tonumber(ARGV[i + 1]) + 1], ':' .. ARGV[i]
-  local by = tonumber(call('HGET', window.key, name))
+  local by = whole(call('HGET', window.key, name))
   -- A consumer's count that was dropped is not restored.
   if by then call('HSET', window.key, name, text('%d', math.max(0, by - tonumber(ARGV[i + 2])))) end
 end
@@ -90,7 +90,7 @@ if claims > 0 and till == 0 then
   for _, window in ipairs(limited) do
     local counts, missing = call('HMGET', window.key, unpack(names)), {}
     for c = 1, claims do
-      window.by[c] = tonumber(counts[c])
+      window.by[c] = whole(counts[c])
       if not window.by[c] then
         local last = #missing
         missing[last + 1], missing[last + 2], window.by[c] = names[c], '0', 0

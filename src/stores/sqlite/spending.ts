@@ -5,9 +5,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { clockToleranceMs } from '../../common/clock.ts'
 import { safeText } from '../../common/outside-text.ts'
 import { roomOf } from '../fair-share.ts'
-import { keepReopeningForMs, longestClosureMs, longestReason } from '../records.ts'
+import { longestClosureMs, longestReason } from '../records.ts'
 import type { Closure, SpendingStore, SpendingWindow } from '../spending-store.ts'
-import { type EmbeddedParts, inTransaction } from './retry.ts'
+import { type EmbeddedParts, inTransaction, wholeSql } from './retry.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS spent (
@@ -28,12 +28,16 @@ const statementsOn = (db: DatabaseSync) => ({
   // A few dozen rows at most, so that every step may scan them all.
   sweep: db.prepare(`DELETE FROM spent WHERE keep_until <= ?`),
   sweepBy: db.prepare(`DELETE FROM spent_by_consumer WHERE keep_until <= ?`),
-  spent: db.prepare(`SELECT charged, refunded FROM spent WHERE provider = ? AND name = ?`),
+  spent: db.prepare(
+    `SELECT ${wholeSql('charged')} AS charged, ${wholeSql('refunded')} AS refunded FROM spent WHERE provider = ? AND name = ?`,
+  ),
   put: db.prepare(
     `INSERT INTO spent VALUES (:provider, :name, :charged, :refunded, :keep)
      ON CONFLICT (provider, name) DO UPDATE SET charged = :charged, refunded = :refunded, keep_until = :keep`,
   ),
-  usedBy: db.prepare(`SELECT used FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer = ?`),
+  usedBy: db.prepare(
+    `SELECT ${wholeSql('used')} AS used FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer = ?`,
+  ),
   putBy: db.prepare(
     `INSERT INTO spent_by_consumer VALUES (:provider, :name, :consumer, :used, :keep)
      ON CONFLICT (provider, name, consumer) DO UPDATE SET used = :used, keep_until = :keep`,
@@ -41,7 +45,10 @@ const statementsOn = (db: DatabaseSync) => ({
   hasOther: db.prepare(
     `SELECT 1 FROM spent_by_consumer WHERE provider = ? AND name = ? AND consumer <> ? LIMIT 1`,
   ),
-  closure: db.prepare(`SELECT until, at, reason, reopened FROM closure WHERE provider = ?`),
+  closure: db.prepare(
+    `SELECT ${wholeSql('until')} AS until, ${wholeSql('at')} AS at, reason, ${wholeSql('reopened')} AS reopened
+     FROM closure WHERE provider = ?`,
+  ),
   putClosure: db.prepare(
     `INSERT INTO closure VALUES (:provider, :until, :at, :reason, :reopened) ON CONFLICT (provider)
      DO UPDATE SET until = :until, at = :at, reason = :reason, reopened = :reopened`,
@@ -55,10 +62,10 @@ const closuresOn = (statements: ReturnType<typeof statementsOn>) => {
     const row = statements.closure.get(provider)
     const [until, at, reopened] = [Number(row?.until ?? 0), Number(row?.at ?? 0), Number(row?.reopened ?? 0)]
     const isInForce = until > now && until <= now + longestClosureMs && at <= now + clockToleranceMs
-    const isRecent = reopened <= now + longestClosureMs && reopened >= now - keepReopeningForMs
+    const isPossible = reopened <= now + longestClosureMs
     return {
       closure: isInForce ? { until, at, reason: safeText(String(row?.reason), longestReason) } : null,
-      reopenedAt: isRecent ? reopened : 0,
+      reopenedAt: isPossible ? reopened : 0,
     }
   }
   const put = (provider: string, closure: Closure | null, reopened: number): void => {
@@ -86,7 +93,7 @@ export const embeddedSpending = ({ db, withRetry, transaction }: EmbeddedParts):
   const statements = statementsOn(db)
   const closures = closuresOn(statements)
   const usedBy = (provider: string, name: string, consumer: string): number | undefined =>
-    statements.usedBy.get(provider, name, consumer)?.used as number | undefined
+    (statements.usedBy.get(provider, name, consumer)?.used ?? undefined) as number | undefined
 
   return {
     spend: ({ provider, windows, wanted, claims, returns, unit, now, closure: given, reopenedAt: known }) =>

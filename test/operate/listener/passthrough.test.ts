@@ -33,7 +33,7 @@ t.test('the weight counts points, variables of all sections, models and days', a
     [`latitude=1&minutely_15=${names(10)}&forecast_days=1&forecast_minutely_15=2688`, 2],
     [`latitude=1&minutely_15=${names(10)}&forecast_days=1&past_minutely_15=2592`, 2],
     [`latitude=1&hourly=${names(10)}&start_date=2026-01-01&end_date=2026-01-28`, 2],
-    [`latitude=1&hourly=${names(10)}&start_date=2026-01-08,2026-01-01&end_date=2026-01-14,2026-01-28`, 2],
+    [`latitude=1&hourly=${names(10)}&start_date=2026-01-08,2026-01-01&end_date=2026-01-14,2026-01-28`, 4],
     [`latitude=1&hourly=${names(10)}&start_hour=2026-01-01T23:00&end_hour=2026-01-28T01:00`, 2],
     [`latitude=1&hourly=${names(20)}&start_date=2026-01-01`, 2],
     [`latitude=1&hourly=${names(10)}&domains=a,b`, 2],

@@ -206,6 +206,16 @@ export const budgetContract = (test: ContractTest): void => {
     t.match(await found(), { closedUntil: now + 500, reopenedAt: now + 20 }, 'a lost one is taken over')
   })
 
+  test('a reopening of long ago ends no closure of today', async (t, store) => {
+    const longAgo = now - 60 * 3_600_000
+    await store.reopen('acc1', longAgo)
+    const closure = { ...closing, until: now + 9_000 }
+    await closeIn(store, 'acc1', closure, longAgo)
+    const { closure: found } = await store.spend(spendingStep({ provider: 'acc1', now, reopenedAt: longAgo }))
+    t.strictSame(found, closure, 'for another gateway that knows the reopening')
+    t.equal((await closureIn(store, 'acc1', now)).closedUntil, closure.until)
+  })
+
   test('50 reservations at once never cross a limit together, and leave nothing that would fit', async (t, store) => {
     const windows = [
       spendingWindow({ name: 'minute:7', limit: 100_000, keepUntil }),

@@ -26,6 +26,8 @@ type Series = ReadonlyMap<string, number>
 // prom-client samples the delay with a 10 ms timer, and includes its interval.
 const samplingMs = 10
 const windows = { minute: minuteMs, hour: hourMs, day: utcDayMs } as const
+// Between this machine and the gateway's.
+const clocksDifferMs = 5_000
 const spans = ['minute', 'hour', 'day'] as const
 
 /**
@@ -61,12 +63,15 @@ export const createGatewayFigures = (
   const spent = (): { at: number; by: number }[] => {
     const longest = spans.findLast(name => readings.at(-1)?.used.has(name))
     if (longest === undefined) return []
-    const windowOf = ({ instant }: Reading): number => Math.floor(instant / windows[longest])
+    const windowOf = ({ instant }: Reading, ms: number): number =>
+      Math.floor((instant + ms) / windows[longest])
     const usedIn = ({ used }: Reading): number => used.get(longest) ?? 0
     const changes = readings.slice(1).map((reading, i) => {
       const before = readings[i] as Reading
-      const was = windowOf(before) === windowOf(reading) ? usedIn(before) : 0
-      return { at: reading.at, by: usedIn(reading) - was }
+      const isSure = windowOf(before, clocksDifferMs) < windowOf(reading, -clocksDifferMs)
+      const isPossible = windowOf(before, -clocksDifferMs) < windowOf(reading, clocksDifferMs)
+      const isOther = isSure || (isPossible && usedIn(reading) < usedIn(before))
+      return { at: reading.at, by: usedIn(reading) - (isOther ? 0 : usedIn(before)) }
     })
     // What is given back is taken from where it was charged: before.
     let back = 0

@@ -59,8 +59,11 @@ t.test('weight that is given back is of the step that was charged, and a new day
   const refunded = used(5_000, 5_192, 5_001, 5_002)
   t.strictSame(await weightsOf(figuresOf(refunded), 4), [2, 0, 1, 0, 1])
   t.strictSame(await weightsOf(figuresOf(used(5_192, 5_001)), 2), [0, 0, 0, 0, 0], 'charged before')
-  const midnight = figuresOf(used(9_000, 9_010, 4), '2026-11-21T23:59:48Z')
-  t.strictSame(await weightsOf(midnight, 3), [14, 0, 10, 4, 0])
+  // A clock that is right, behind and ahead.
+  for (const begin of ['23:59:48', '23:59:43', '23:59:54']) {
+    const midnight = figuresOf(used(9_000, 9_010, 4, 5), `2026-11-21T${begin}Z`)
+    t.strictSame(await weightsOf(midnight, 4), [15, 0, 10, 4, 1], begin)
+  }
   const late = figuresOf(used(0, 0, 0, 0, 500))
   t.strictSame(await weightsOf(late, 5), [500, 0, 0, 0, 500], 'the last reading comes after the last step')
 })
