@@ -50,6 +50,8 @@ COPY package-lock.json .npmrc ./
 RUN npm install --omit=dev --no-save --save-prod hdr-histogram-js@3.0.1 simple-statistics@7.12.1
 COPY tools ./tools
 USER node
+# No command of these listens beyond the container.
+ENV ABOHAWA_SERVER__HOST=127.0.0.1
 HEALTHCHECK NONE
 CMD ["--help"]
 

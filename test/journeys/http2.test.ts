@@ -185,6 +185,14 @@ t.test('a stopping gateway says so, answers what came, and takes nothing more', 
   const [code, lastStream] = await left
   t.strictSame([code, lastStream], [0, 2 ** 31 - 1], 'an idle client is told at once')
   t.equal((await busy.send(weather, key)).status, 200, 'a busy one goes on while the gateway drains')
+  const newcomer = await openHttp2(t, gateway.apiUrl)
+  const turnedAway = once(newcomer.session, 'goaway')
+  t.equal((await newcomer.send(weather, key)).status, 200)
+  t.strictSame(
+    (await turnedAway).slice(0, 2),
+    [0, 2 ** 31 - 1],
+    'one that comes meanwhile is told behind its answer',
+  )
   const told = once(busy.session, 'goaway')
   await told
   await provider.steer({ hold: false })

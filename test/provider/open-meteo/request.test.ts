@@ -88,6 +88,7 @@ t.test('without configuration a gateway spends what the free service allows', as
   t.strictSame({ minute: perMinute, hour: perHour, day: perDay }, freeLimits)
   t.strictSame(freeLimits, { minute: 600, hour: 5_000, day: 10_000 })
   const most = (points: number) => configOf({ ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: String(points) })
+  t.strictSame(openMeteo.keyHeaders('secret'), { 'x-api-key': 'secret' })
   t.equal(openMeteo.maxCellsPerRequest, maxPointsPerRequest)
   t.equal(openMeteo.weightOfFailure, 1)
   t.equal(most(maxPointsPerRequest).maxPointsPerRequest, 1_000)
