@@ -50,7 +50,9 @@ export const headOf = (summary: Summary): string => {
   const { seeds, requests, steps, seconds, kinds, faulty, disturbed, failed } = summary
   const held =
     faulty.length + failed.length === 0
-      ? 'every promise held'
+      ? seeds === 0
+        ? 'none was finished'
+        : 'every promise held'
       : `${faulty.length} broke a promise, ${failed.length} could not be checked`
   const faults = disturbed.length === 0 ? held : `${held} (${disturbed.length} more disturbed by the machine)`
   const of = (kind: string): string => counted(kinds[kind] ?? 0)

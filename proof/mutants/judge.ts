@@ -62,7 +62,8 @@ export const openCopy = (root: string) => {
     runHistories: (seeds: number, cpuMs: number, clockMs: number) =>
       runLimited(
         folder,
-        ['proof/main.ts', '--fail-fast', '--seeds', `${seeds}`, '--lanes', '2', '--json'],
+        // The first two are over plain HTTP, one on Redis and one on the embedded store.
+        ['proof/main.ts', '--fail-fast', '--first', '7', '--seeds', `${seeds}`, '--lanes', '2', '--json'],
         ...[proofDataBytes, cpuMs, clockMs],
       ),
     write: (file: string, text: string): void => writeFileSync(join(folder, file), text),
