@@ -16,7 +16,7 @@ export const durationIn = (given: string): number => {
   } catch (error) {
     throw new InvalidArgumentError(`${messageOf(error)}.`)
   }
-  if (ms > mostDays * utcDayMs) throw new InvalidArgumentError(`Allowed: up to ${mostDays}d.`)
+  if (ms > mostDays * utcDayMs) throw new InvalidArgumentError(`Allowed: at most ${mostDays}d.`)
   return ms
 }
 
