@@ -37,7 +37,7 @@ RUN ABOHAWA_SERVER__HOST=127.0.0.1 ABOHAWA_SERVER__DRAIN_FOR=0s ABOHAWA_STORE__P
     until grep -qs '"listener":"api"' /tmp/start || ! kill -0 $!; do sleep 0.1; done; \
     kill $!; wait $! && rm /tmp/start
 ENV NODE_COMPILE_CACHE_READONLY=1
-# 9091 is the usual health.port, where one is set.
+# 9091 is the health.port of docs/operating/install.md, where one is set: a container has one gateway.
 EXPOSE 8080 9090 9091
 # A variable wins over a file, so the port here is the one the gateway has.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ABOHAWA_OPS__PORT}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

@@ -458,14 +458,19 @@ t.test('in an outage the local allowance is admitted, then reconciled, and the r
   t.strictSame([scene.admitted(large), await scene.usedOn(large)], [900, 900])
 })
 
-t.test('a clock that is set back while counts are reconciled does not prolong it', async t => {
-  const scene = setUp(1, limits)
+/** The store is back after an outage, and others report what they admitted. */
+const untilReconciling = async (t: Test, scene: ReturnType<typeof setUp>): Promise<void> => {
   await scene.ask(0, 'large', 1)
   await scene.store.down('lost')
   await scene.ask(0, 'large', 1)
   scene.store.up()
   await scene.pass(500)
   t.equal(scene.state(), 'reconciling')
+}
+
+t.test('a clock that is set back while counts are reconciled does not prolong it', async t => {
+  const scene = setUp(1, limits)
+  await untilReconciling(t, scene)
   scene.clock.advance(-3_600_000)
   await scene.pass(reconcileForMs)
   t.equal(scene.state(), 'counting')
@@ -475,12 +480,7 @@ t.test('a store that comes back with another clock gives others their two second
   const scene = setUp(1, limits)
   let elapsed = 0
   Object.assign(scene.clock, { elapsed: () => elapsed })
-  await scene.ask(0, 'large', 1)
-  await scene.store.down('lost')
-  await scene.ask(0, 'large', 1)
-  scene.store.up()
-  await scene.pass(500)
-  t.equal(scene.state(), 'reconciling')
+  await untilReconciling(t, scene)
   await scene.pass(10_000)
   t.equal(scene.state(), 'reconciling')
   elapsed += reconcileForMs

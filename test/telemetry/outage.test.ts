@@ -121,6 +121,7 @@ t.test('a clock that is corrected while it lasts makes it no longer', async t =>
   clock.advance(324 * 86_400_000)
   tick()
   t.equal(state()?.since, clock.now() - 25_000)
+  t.equal(state()?.failedAt, clock.now() - 20_000)
   end()
   t.hasStrict(lines.at(-1), ['ended', { seconds: 25 }])
   t.equal(outage.isOn(), false)
